@@ -1,0 +1,3 @@
+# event 1
+# event 2
+# event 3
