@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,9 @@ const (
 	MaxWritten  = 1 << 20
 	MaxProduced = 64 << 20
 )
+
+// ErrTooLarge is what ReadFile and ReadAll say of more bytes than they may read.
+var ErrTooLarge = errors.New("it is too large")
 
 // ReadFile is os.ReadFile for a file that somebody names, which may be anything: a
 // file larger than most, or a device without end, is an error.
@@ -29,7 +33,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 func ReadAll(name string, r io.Reader, most int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("read %s: it is larger than %d bytes, the most that is read", name, most)
+		err = fmt.Errorf("read %s: %w: more than the %d bytes that are read at most", name, ErrTooLarge, most)
 	}
 	if err != nil {
 		return nil, err

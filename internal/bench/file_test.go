@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ func TestReadFile(t *testing.T) {
 		t.Errorf("got %q, %v", b, err)
 	}
 	for _, endless := range []string{path, "/dev/zero"} {
-		if b, err := ReadFile(endless, 4); b != nil || err == nil || !strings.Contains(err.Error(), endless+": it is larger than 4 bytes") {
+		if b, err := ReadFile(endless, 4); b != nil || err == nil || !strings.Contains(err.Error(), endless+": it is too large: more than the 4 bytes") || !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%s: got %d bytes, %v", endless, len(b), err)
 		}
 	}

@@ -246,6 +246,9 @@ func (s *s3Sink) get(ctx context.Context, key string) ([]byte, error) {
 	}
 	defer out.Body.Close()
 	b, err := bench.ReadAll(key, out.Body, bench.MaxProduced)
+	if errors.Is(err, bench.ErrTooLarge) { // and would be the next time
+		return nil, err
+	}
 	if err != nil {
 		return nil, &bodyError{err}
 	}

@@ -149,6 +149,25 @@ func TestS3GetThroughFaults(t *testing.T) {
 			}
 		})
 	}
+	t.Run("too large", func(t *testing.T) { // is read once, and not to its end
+		f, err := os.Create(filepath.Join(g.dir, bucket, "large.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Truncate(bench.MaxProduced+1), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		count := startProxy(t, g, isGet, refuse(0, 0, ""))
+		s, err := Open(t.Context(), "s3://"+bucket, Options{Backoff: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.Get(t.Context(), "large.json")
+		wantError(t, err, bench.ExitStore, "read large.json from s3://"+bucket+": it is too large: more than 67108864 bytes")
+		if n := count.Load(); n != 1 {
+			t.Errorf("%d GET requests, want 1", n)
+		}
+	})
 	t.Run("corrupt", func(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(g.dir, bucket, "r.json"), []byte("y"+body[1:]), 0o644); err != nil {
 			t.Fatal(err)

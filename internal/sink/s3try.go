@@ -185,6 +185,8 @@ func (s *s3Sink) diagnose(err error) (bench.ExitCode, string) {
 		return bench.ExitStore, ErrExists.Error()
 	case errors.As(err, &corrupt):
 		return bench.ExitStore, corrupt.Error()
+	case errors.Is(err, bench.ErrTooLarge):
+		return bench.ExitStore, fmt.Sprintf("%s: more than %d bytes", bench.ErrTooLarge, bench.MaxProduced)
 	case errors.Is(err, context.Canceled):
 		return bench.ExitInterrupted, "stopped"
 	case errors.As(err, &creds):
